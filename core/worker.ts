@@ -34,7 +34,11 @@ export interface WorkOptions {
   readonly worker?: string;
   /** Stops the worker when aborted, as `stop()` does. */
   readonly signal?: AbortSignal;
-  /** Runs each handler in a transaction of its own that also acks the job. @default {false} */
+  /**
+   * Runs each handler in a transaction of its own that also acks the job. Handlers must end within the
+   * job's visibility: on SQLite their own transaction keeps the heartbeats waiting, and a claim that
+   * lapsed meanwhile rolls them back. @default {false}
+   */
   readonly tx?: boolean;
 }
 

@@ -90,6 +90,8 @@ export class WorkerLoop<T> implements WorkerHandle, Waiter, Loop {
     this.#isStopping = true;
     this.#unwatch();
     this.#unlink();
+    // Work that was offered to this one and not taken yet is another one's now.
+    if (this.#isHungry) this.#context.poller.look(this.#queue.key);
     if (patience === 0) void this.#giveBack();
     else this.#patience.setEarlier(patience);
     this.#checkIdle();

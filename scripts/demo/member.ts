@@ -10,7 +10,7 @@ import { type Message, type MessageOf, readLines } from "./messages.ts";
 import { type Place, writePlace } from "./shop.ts";
 
 /** Milliseconds a process has to end by itself. */
-const GRACE = 4_000;
+const GRACE = 3_000;
 
 /** A process of the demo that runs, or ran. */
 export class Member {

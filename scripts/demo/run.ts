@@ -14,7 +14,7 @@ import { prepareSending } from "./sent.ts";
 import type { Place, Shop } from "./shop.ts";
 
 /** Milliseconds after which nothing more is waited for: what is missing then is lost or too slow. */
-const PATIENCE = 22_000;
+const PATIENCE = 23_000;
 
 /** Milliseconds between two looks at what is left. */
 const LOOK = 100;
@@ -26,13 +26,16 @@ const LOOK = 100;
 const SYNC_LIMIT = 2;
 
 /** How many wakes are timed when all is quiet. */
-const PINGS = 100;
+const PINGS = 30;
 
 /** Milliseconds a ping has to wake somebody. */
 const PING_PATIENCE = 2_000;
 
-/** Milliseconds between two pings, and before every tenth one. */
-const [SHORT_PAUSE, LONG_PAUSE] = [5, 150];
+/**
+ * Milliseconds between two pings. Who has just found something soon looks again by itself; after this
+ * time it takes a wake.
+ */
+const PING_PAUSE = 100;
 
 /** One run of the demo. */
 export class Run {
@@ -141,9 +144,7 @@ export class Run {
       const at = now();
       while (woken.length === known && now() - at < PING_PATIENCE) await delay(1);
       latencies.push(Math.max((woken[known] ?? Infinity) - at, 0));
-      // The other worker's word is on its way, too. Who has just found something may look again by
-      // itself: after a long pause it takes a wake.
-      await delay(latencies.length % 10 === 0 ? LONG_PAUSE : SHORT_PAUSE);
+      await delay(PING_PAUSE);
     }
     return latencies;
   }

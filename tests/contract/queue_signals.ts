@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertInstanceOf } from "@std/assert";
+import { assertEquals, assertInstanceOf } from "@std/assert";
 import { JobAbortError } from "../../mod.ts";
 import { type Harness, testDatabase, testStore } from "./harness.ts";
 import {
