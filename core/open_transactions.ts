@@ -14,6 +14,8 @@ export class OpenTransactions {
   /** Stays set when a transaction ends, and then rings for nothing. */
   readonly #expiry: Alarm = new Alarm(() => this.#expireOld(), true);
 
+  /** The shortest time-out the alarm was set for, while it is set. */
+  #shortest = Infinity;
   #isClosed = false;
 
   /** Made by the store. */
@@ -35,6 +37,9 @@ export class OpenTransactions {
   add(tx: Transaction<unknown>): void {
     this.#open.add(tx);
     if (this.#isClosed) return;
+    // What was opened before this one with no longer a time-out rings before it.
+    if (tx.timeout >= this.#shortest) return;
+    this.#shortest = tx.timeout;
     this.#expiry.setEarlier(tx.timeout);
   }
 
@@ -51,10 +56,15 @@ export class OpenTransactions {
 
   #expireOld(): void {
     let next = Infinity;
+    this.#shortest = Infinity;
     for (const tx of this.list()) {
       const left = tx.timeout - tx.age;
-      if (left <= 0) void tx.expire().catch((error) => this.#events.error(error));
-      else next = Math.min(next, left);
+      if (left <= 0) {
+        void tx.expire().catch((error) => this.#events.error(error));
+        continue;
+      }
+      next = Math.min(next, left);
+      this.#shortest = Math.min(this.#shortest, tx.timeout);
     }
     this.#expiry.set(next);
   }

@@ -45,7 +45,7 @@ export class Transaction<Connection> extends TxOperations<Connection>
   /** By the monotonic clock. */
   readonly #openedAt: number = performance.now();
   /** Jobs finished in it, and how to report them once it has committed. */
-  readonly #settled: Map<JobHandle<unknown>, () => void> = new Map();
+  #settled: Map<JobHandle<unknown>, () => void> | undefined;
   #lostJob: JobHandle<unknown> | undefined;
   /** Calls under way that may lose the transaction. */
   #guards: Set<Promise<unknown>> | undefined;
@@ -83,7 +83,7 @@ export class Transaction<Connection> extends TxOperations<Connection>
 
   /** Whether a call in it has finished the job. */
   hasSettled(job: JobHandle<unknown>): boolean {
-    return this.#settled.has(job);
+    return this.#settled?.has(job) === true;
   }
 
   /** Its time is up: rolls back what nobody ended. */
@@ -100,10 +100,10 @@ export class Transaction<Connection> extends TxOperations<Connection>
     this.#close("it was committed before");
     if (this.failure !== undefined) throw this.failureError(operation);
     await this.#session.commit();
-    for (const [job, report] of this.#settled) {
+    this.#settled?.forEach((report, job) => {
       job.ended(true);
       report();
-    }
+    });
   }
 
   async rollback(): Promise<void> {
@@ -159,7 +159,7 @@ export class Transaction<Connection> extends TxOperations<Connection>
   }
 
   protected override settled(job: JobHandle<unknown>, report: () => void): void {
-    this.#settled.set(job, report);
+    (this.#settled ??= new Map()).set(job, report);
   }
 
   #assertOpen(operation: string): void {

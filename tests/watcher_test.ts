@@ -4,6 +4,7 @@ import { delay } from "@std/async";
 import type { Topic } from "../core/engine.ts";
 import type { SqliteDatabase } from "../engines/sqlite/driver.ts";
 import { nodeDriver } from "../engines/sqlite/drivers/node.ts";
+import { Rechecks } from "../engines/sqlite/rechecks.ts";
 import { until } from "./contract/wait.ts";
 import { Ear, enqueued, nothing, Site, sql, tapped, wakeNumbers } from "./watcher/harness.ts";
 
@@ -81,6 +82,36 @@ Deno.test("nothing is missed when commits come in a rush and then singly again",
       await ear.until(() => ear.seen === last);
     }
   }
+});
+
+Deno.test("looks go on after one that found something, which may have been an earlier commit", async () => {
+  let looks = 0;
+  const rechecks = new Rechecks(() => ++looks === 1 ? "changed" : "same", () => {});
+  rechecks.kick();
+  await until(() => looks >= 3, "the third look");
+  rechecks.stop();
+});
+
+Deno.test("a rush is looked at without events, and for a while after it too", async () => {
+  const paces: boolean[] = [];
+  let looks = 0;
+  let isRushing = true;
+  const rechecks = new Rechecks(() => {
+    looks++;
+    return isRushing ? "changed" : "same";
+  }, (isSteady) => {
+    paces.push(isSteady);
+    looks = 0;
+  });
+  while (paces.length === 0) {
+    for (let event = 0; event < 100; event++) rechecks.kick();
+    await delay(1);
+  }
+  await until(() => looks >= 10, "the tenth look without an event");
+  isRushing = false;
+  await until(() => paces.length === 2 && looks > 0, "a look after the rush");
+  assertEquals(paces, [true, false]);
+  rechecks.stop();
 });
 
 Deno.test("committed() wakes at once, and the loop does not wake again", async () => {

@@ -17,7 +17,7 @@ import { Reader } from "./reader.ts";
 import { SCHEMA_VERSION } from "./schema.ts";
 import { SqliteSession } from "./session.ts";
 import { Statements } from "./statements.ts";
-import { SqliteTransaction } from "./transaction.ts";
+import { SqliteTransaction, type TransactionOptions } from "./transaction.ts";
 import type { Watcher } from "./watcher.ts";
 import { Writer } from "./writer.ts";
 
@@ -49,6 +49,8 @@ export class SqliteEngine implements Engine<unknown> {
   readonly #writer: Writer;
   readonly #reader: Reader;
   readonly #watcher: Watcher;
+  /** What all transactions are made of. */
+  readonly #transactions: TransactionOptions;
   readonly #report = (event: EngineEvent): void => this.onEvent(event);
   readonly #joined: WeakMap<object, Statements> = new WeakMap();
   readonly #closing: AbortController = new AbortController();
@@ -76,23 +78,22 @@ export class SqliteEngine implements Engine<unknown> {
     this.#reader = new Reader(driver, readerDatabase, writerTimeout, closing, assertAlive);
     this.#watcher = file.watcher(watch, () => openConnection(driver, file.path), this.#report);
     this.wakes = this.#watcher;
-    this.session = new SqliteSession(this.#writer, this.#reader, () => this.#truncateWal());
-  }
-
-  async begin({ label, signal }: BeginOptions): Promise<TxSession<unknown>> {
-    const { driver, database, file } = this.#parts;
-    const operation = "Cannot begin a transaction";
-    const entry = this.#writer.beginNow(operation, label) ??
-      await this.#writer.begin(operation, label, signal);
-    return new SqliteTransaction({
+    this.#transactions = {
       driver,
       database,
       writer: this.#writer,
       slot: file.slot,
-      entry,
-      assertAlive: (name) => this.#assertAlive(name),
+      assertAlive,
       isWatched: () => file.isWatched,
-    });
+    };
+    this.session = new SqliteSession(this.#writer, this.#reader, () => this.#truncateWal());
+  }
+
+  async begin({ label, signal }: BeginOptions): Promise<TxSession<unknown>> {
+    const operation = "Cannot begin a transaction";
+    const entry = this.#writer.beginNow(operation, label) ??
+      await this.#writer.begin(operation, label, signal);
+    return new SqliteTransaction(this.#transactions, entry);
   }
 
   // deno-lint-ignore require-await -- synchronous on purpose: an error becomes a rejection

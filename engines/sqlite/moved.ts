@@ -17,7 +17,7 @@ export class Moved {
   /** Wake numbers drawn. */
   wakes: IdRange | undefined;
   /** The number each woken topic has drawn last. */
-  readonly woken: Map<Topic, number> = new Map();
+  woken: Map<Topic, number> | undefined;
 
   /** Notes the ids `first` to `last` in one of the ranges; above 2^53 - 1 they could not be told apart. */
   draw(range: "jobs" | "events" | "wakes", first: number, last: number): void {
@@ -32,7 +32,7 @@ export class Moved {
   /** Forgets everything: the transaction was rolled back and may be run again. */
   clear(): void {
     this.topics.clear();
-    this.woken.clear();
+    this.woken = undefined;
     this.jobs = this.events = this.wakes = undefined;
   }
 }

@@ -15,8 +15,6 @@ export interface TransactionOptions {
   readonly database: SqliteDatabase;
   readonly writer: Writer;
   readonly slot: Slot;
-  /** Its turn, given back at its end. */
-  readonly entry: Entry;
   /** Throws when the file is no longer the one that was opened. */
   readonly assertAlive: (operation: string) => void;
   /** Whether somebody in this process waits for wakes. */
@@ -28,13 +26,16 @@ export class SqliteTransaction extends TransactionOperations<unknown>
   implements TxSession<unknown> {
   readonly connection: unknown;
   readonly #options: TransactionOptions;
+  /** Its turn, given back at its end. */
+  readonly #entry: Entry;
   readonly #moved: Moved = new Moved();
   #failure: Error | undefined;
   #isOver = false;
 
   /** The transaction has begun. */
-  constructor(options: TransactionOptions) {
+  constructor(options: TransactionOptions, entry: Entry) {
     super();
+    this.#entry = entry;
     this.connection = options.database.connection;
     this.#options = options;
   }
@@ -95,6 +96,6 @@ export class SqliteTransaction extends TransactionOperations<unknown>
   #end(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#options.slot.leave(this.#options.entry);
+    this.#options.slot.leave(this.#entry);
   }
 }

@@ -11,7 +11,7 @@ const KEPT = 86_400_000;
 export function wake({ statements, now, moved }: Work, topic: Topic): void {
   const seq = statements.get<{ seq: number }>(sql.WAKE).get(topic, now)!.seq;
   moved.draw("wakes", seq, seq);
-  moved.woken.set(topic, seq);
+  (moved.woken ??= new Map()).set(topic, seq);
   moved.topics.add(topic);
 }
 
@@ -21,7 +21,7 @@ export function wake({ statements, now, moved }: Work, topic: Topic): void {
  * must not count as seen.
  */
 export function settleMoved({ statements, moved }: Pick<Work, "statements" | "moved">): void {
-  for (const [topic, seq] of moved.woken) {
+  for (const [topic, seq] of moved.woken ?? []) {
     const row = statements.get<{ seq: number }>(sql.WAKE_NUMBER).get(topic);
     if (row?.seq === seq) continue;
     moved.topics.delete(topic);
