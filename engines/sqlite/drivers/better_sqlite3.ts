@@ -7,6 +7,7 @@ import type {
   SqliteStatement,
   SqliteValue,
 } from "../driver.ts";
+import { prepareNumbered } from "./numbered.ts";
 import { exact } from "./results.ts";
 
 /**
@@ -86,38 +87,7 @@ export interface BetterSqlite3<
   ): Connection;
 }
 
-/** A numbered parameter. */
-const NUMBERED = /\?\d/;
-
-/** A statement whose parameters are numbered, `?1`: the library takes them for names. */
-class NumberedStatement<Row> implements SqliteStatement<Row> {
-  readonly #statement: Statement<Row>;
-
-  constructor(statement: Statement<Row>) {
-    this.#statement = statement;
-  }
-
-  run(...parameters: readonly SqliteValue[]): SqliteChanges {
-    return this.#statement.run(byNumber(parameters));
-  }
-
-  get(...parameters: readonly SqliteValue[]): Row | undefined {
-    return this.#statement.get(byNumber(parameters));
-  }
-
-  all(...parameters: readonly SqliteValue[]): Row[] {
-    return this.#statement.all(byNumber(parameters));
-  }
-}
-
-/** Parameters under the names the library knows them by: `{ 1: …, 2: … }`. */
-function byNumber(parameters: readonly SqliteValue[]): Readonly<Record<number, SqliteValue>> {
-  const named: Record<number, SqliteValue> = {};
-  for (const [index, value] of parameters.entries()) named[index + 1] = value;
-  return named;
-}
-
-class Statement<Row> {
+class Statement<Row> implements SqliteStatement<Row> {
   readonly #statement: BetterSqlite3Statement;
   readonly #reader: boolean;
 
@@ -127,11 +97,11 @@ class Statement<Row> {
     this.#reader = statement.reader;
   }
 
-  run(...parameters: readonly unknown[]): SqliteChanges {
+  run(...parameters: readonly SqliteValue[]): SqliteChanges {
     return this.#statement.run(...parameters) as SqliteChanges; // No bigint: safeIntegers is off.
   }
 
-  get(...parameters: readonly unknown[]): Row | undefined {
+  get(...parameters: readonly SqliteValue[]): Row | undefined {
     if (!this.#reader) {
       this.#statement.run(...parameters);
       return undefined;
@@ -139,7 +109,7 @@ class Statement<Row> {
     return exact(this.#statement.get(...parameters) as Row | undefined);
   }
 
-  all(...parameters: readonly unknown[]): Row[] {
+  all(...parameters: readonly SqliteValue[]): Row[] {
     if (!this.#reader) {
       this.#statement.run(...parameters);
       return [];
@@ -168,8 +138,7 @@ class Database<Connection extends BetterSqlite3Connection> implements SqliteData
   }
 
   prepare<Row = SqliteRow>(sql: string): SqliteStatement<Row> {
-    const statement = new Statement<Row>(this.connection.prepare(sql));
-    return NUMBERED.test(sql) ? new NumberedStatement(statement) : statement;
+    return prepareNumbered(sql, (plain) => new Statement<Row>(this.connection.prepare(plain)));
   }
 
   close(): void {

@@ -4,6 +4,7 @@
  */
 import { DatabaseSync } from "node:sqlite";
 import type { SqliteDatabase, SqliteDriver, SqliteRow, SqliteStatement } from "../driver.ts";
+import { prepareNumbered } from "./numbered.ts";
 import { resultCodeOfMessage } from "./results.ts";
 
 class NodeDatabase implements SqliteDatabase<DatabaseSync> {
@@ -41,6 +42,12 @@ class NodeDatabase implements SqliteDatabase<DatabaseSync> {
   }
 
   prepare<Row = SqliteRow>(sql: string): SqliteStatement<Row> {
+    return bindsByNumber()
+      ? this.#prepare(sql)
+      : prepareNumbered(sql, (plain) => this.#prepare<Row>(plain));
+  }
+
+  #prepare<Row>(sql: string): SqliteStatement<Row> {
     const statement = this.connection.prepare(sql);
     // A caller's connection may have other defaults.
     statement.setReadBigInts(false);
@@ -55,6 +62,24 @@ class NodeDatabase implements SqliteDatabase<DatabaseSync> {
   close(): void {
     if (this.#owned) this.connection.close();
   }
+}
+
+let numbers: boolean | undefined;
+
+/** Whether this runtime binds `?1` by its number; tried once. */
+function bindsByNumber(): boolean {
+  if (numbers === undefined) {
+    const connection = new DatabaseSync(":memory:");
+    try {
+      const row = connection.prepare("SELECT ?2 AS second, ?1 || ?1 AS first").get("a", "b");
+      numbers = row?.["second"] === "b" && row["first"] === "aa";
+    } catch {
+      numbers = false;
+    } finally {
+      connection.close();
+    }
+  }
+  return numbers;
 }
 
 function resultCode(error: unknown): number | undefined {
