@@ -42,10 +42,10 @@ export class Origins {
     };
   }
 
-  /** Transactions later than the sampled ones: the places it can have been. */
+  /** Of a transaction that was not traced: where the last traced ones were opened. */
   #guess(): string {
     const places = new Set(this.#traces.map(placeOf));
-    return places.size === 1 ? [...places].join("") : `one of ${[...places].join(" and ")}`;
+    return `probably ${[...places].join(" or ")} (it was not traced, from now on all are)`;
   }
 }
 

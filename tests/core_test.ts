@@ -1,6 +1,7 @@
 /** Unit tests of the pure parts of the core: payloads, names, error texts, options and stamps. */
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
+import { Origins } from "../core/origin.ts";
 import { delay } from "@std/async";
 import { runInNewContext } from "node:vm";
 import { errorText } from "../core/error_text.ts";
@@ -340,3 +341,14 @@ Deno.test("an asynchronous schema is waited for, or refused where nobody can wai
 function fails(): never {
   throw new Error("cannot be read");
 }
+
+Deno.test("Origins claims no place of a transaction it did not trace, and traces all from then on", () => {
+  const origins = new Origins();
+  const first = origins.trace();
+  for (let count = 1; count < 33; count++) origins.trace();
+  const untraced = origins.trace();
+  assert(untraced().startsWith("probably "), untraced());
+  for (const traced of [first, origins.trace()]) {
+    assert(traced().includes("core_test.ts") && !traced().includes("probably"), traced());
+  }
+});
