@@ -215,17 +215,19 @@ async function openEngine(
   },
 ): Promise<SqliteEngine> {
   const database = await openWriter(driver, place.path, durability, writerTimeout);
+  const shared = SharedFile.acquire(realpathSync(place.path), driver);
   try {
     return new SqliteEngine({
       driver,
       database,
-      file: SharedFile.acquire(realpathSync(place.path), driver),
+      file: shared,
       watch,
       writerTimeout,
       isFull: durability === "full",
       remove: place.remove,
     });
   } catch (error) {
+    await shared.release(() => {});
     database.close();
     throw error;
   }
