@@ -16,6 +16,7 @@ import { JoinedTransaction } from "./joined.ts";
 import { Reader } from "./reader.ts";
 import { SCHEMA_VERSION } from "./schema.ts";
 import { SqliteSession } from "./session.ts";
+import { settle } from "./settle.ts";
 import { Statements } from "./statements.ts";
 import { SqliteTransaction, type TransactionOptions } from "./transaction.ts";
 import type { Watcher } from "./watcher.ts";
@@ -96,23 +97,8 @@ export class SqliteEngine implements Engine<unknown> {
     return new SqliteTransaction(this.#transactions, entry);
   }
 
-  // deno-lint-ignore require-await -- synchronous on purpose: an error becomes a rejection
-  async join(connection: unknown): Promise<JoinedSession<unknown>> {
-    const operation = "Cannot join a transaction";
-    const { driver, database, writerTimeout } = this.#parts;
-    if (connection === database.connection) {
-      throw new TypeError(`${operation}: this is the store's own connection, use its tx`);
-    }
-    const statements = this.#statementsOf(connection, operation);
-    const session = new JoinedTransaction(
-      driver,
-      connection,
-      statements,
-      writerTimeout,
-      this.#closing.signal,
-    );
-    session.assertInTransaction(operation);
-    return session;
+  join(connection: unknown): Promise<JoinedSession<unknown>> {
+    return settle(() => this.#join(connection, "Cannot join a transaction"));
   }
 
   async status(): Promise<EngineStatus> {
@@ -169,6 +155,22 @@ export class SqliteEngine implements Engine<unknown> {
     throw new DatabaseError(`${operation}: the database file was lost, close and open the store`, {
       cause: dead,
     });
+  }
+
+  #join(connection: unknown, operation: string): JoinedSession<unknown> {
+    const { driver, database, writerTimeout } = this.#parts;
+    if (connection === database.connection) {
+      throw new TypeError(`${operation}: this is the store's own connection, use its tx`);
+    }
+    const session = new JoinedTransaction(
+      driver,
+      connection,
+      this.#statementsOf(connection, operation),
+      writerTimeout,
+      this.#closing.signal,
+    );
+    session.assertInTransaction(operation);
+    return session;
   }
 
   /** The prepared statements of a connection of the caller's, checked once. */

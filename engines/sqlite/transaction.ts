@@ -4,6 +4,7 @@ import type { SqliteDatabase, SqliteDriver } from "./driver.ts";
 import { asDatabaseError } from "./errors.ts";
 import { Moved } from "./moved.ts";
 import { TransactionOperations } from "./session.ts";
+import { settle } from "./settle.ts";
 import type { Entry, Slot } from "./slot.ts";
 import { settleMoved } from "./wakes.ts";
 import type { Work } from "./work.ts";
@@ -40,8 +41,32 @@ export class SqliteTransaction extends TransactionOperations<unknown>
     this.#options = options;
   }
 
-  // deno-lint-ignore require-await -- synchronous on purpose: an error becomes a rejection
-  async commit(): Promise<void> {
+  commit(): Promise<void> {
+    return settle(() => this.#commit());
+  }
+
+  rollback(): Promise<void> {
+    return settle(() => {
+      if (this.#isOver) return;
+      this.#options.writer.rollback();
+      this.#end();
+    });
+  }
+
+  protected override write<T>(operation: string, run: (work: Work) => T): Promise<T> {
+    return settle(() => {
+      this.#assertAlive(operation);
+      const { driver, writer } = this.#options;
+      try {
+        return run({ statements: writer.statements, now: Date.now(), moved: this.#moved });
+      } catch (error) {
+        this.#failure = asDatabaseError(driver, operation, error);
+        throw this.#failure;
+      }
+    });
+  }
+
+  #commit(): void {
     const operation = "Cannot commit";
     const { writer, database, driver, isWatched, assertAlive } = this.#options;
     try {
@@ -58,25 +83,6 @@ export class SqliteTransaction extends TransactionOperations<unknown>
       throw asDatabaseError(driver, operation, error);
     } finally {
       this.#end();
-    }
-  }
-
-  // deno-lint-ignore require-await -- synchronous on purpose: an error becomes a rejection
-  async rollback(): Promise<void> {
-    if (this.#isOver) return;
-    this.#options.writer.rollback();
-    this.#end();
-  }
-
-  // deno-lint-ignore require-await -- synchronous on purpose: an error becomes a rejection
-  protected override async write<T>(operation: string, run: (work: Work) => T): Promise<T> {
-    this.#assertAlive(operation);
-    const { driver, writer } = this.#options;
-    try {
-      return run({ statements: writer.statements, now: Date.now(), moved: this.#moved });
-    } catch (error) {
-      this.#failure = asDatabaseError(driver, operation, error);
-      throw this.#failure;
     }
   }
 
